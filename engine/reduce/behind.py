@@ -161,9 +161,7 @@ def _are_single(run: Run, closed: int, upper: int) -> bool:
     updates, net = run.updates, run.net
     if not updates.within(MINIMUM, upper):
         return False
-    if net is None or net.closed > closed:
-        return not len(run) or ends(updates.diff) == (1, 1)
-    if net.there is None and not len(net.rows):
+    if net is None or net.closed > closed or (net.there is None and not len(net.rows)):
         return not len(run) or ends(updates.diff) == (1, 1)
     single = net.diffs_of(updates) == 1
     return bool((single if net.there is None else single | ~net.there).all())

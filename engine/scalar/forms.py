@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failures, merge
 from halfjoin.engine.scalar.kernels import kernel_of
+from halfjoin.engine.scalar.literals import scalar_of
 from halfjoin.engine.scalar.nodes import Batch, Node, apply, blank
 from halfjoin.engine.scalar.values import Datum, broadcast, call, mask_of
-from halfjoin.sql.expr import Call, Literal, columns_of
+from halfjoin.sql.expr import Call, Expr, Literal, columns_of
 from halfjoin.sql.functions.drawn import drawn
 from halfjoin.sql.functions.fallible import fallible
 
-_FEW_TEXTS = 1 << 10
+_MOST_TEXTS = 1 << 15  # their numbers are of 16 bits
 
 
 def _connective(name: str, decisive: bool) -> Callable[[Call, Sequence[Node]], Node]:
@@ -84,7 +85,8 @@ def _case(expr: Call, children: Sequence[Node]) -> Node:
     """CASE: if a branch can fail, branch by branch over the rows that are left; else all branches at once."""
     conditions, values = children[:-1:2], [*children[1::2], children[-1]]
     if not any(fallible(arg) for arg in expr.args):
-        return _case_at_once(conditions, values)
+        texts = _constant_texts([*expr.args[1::2], expr.args[-1]])
+        return _case_at_once(conditions, values) if texts is None else _case_of_texts(conditions, texts)
     needs = [columns_of(arg) for arg in (*expr.args[:-1:2], *expr.args[1::2], expr.args[-1])]
     type = arrow_type(expr.type)
     branches = len(conditions)
@@ -111,27 +113,39 @@ def _case(expr: Call, children: Sequence[Node]) -> Node:
 
 def _case_at_once(conditions: Sequence[Node], values: Sequence[Node]) -> Node:
     def run(batch: Batch) -> tuple[Datum, Failures | None]:
-        found = [value(batch)[0] for value in values]
-        constants = _few_texts(found)
-        if constants is not None:
-            found = [pa.scalar(number, pa.int16()) for number in range(len(found))]
-        result = found[-1]
-        for condition, chosen in zip(reversed(conditions), reversed(found[:-1]), strict=True):
+        result, _ = values[-1](batch)
+        for condition, value in zip(reversed(conditions), reversed(values[:-1]), strict=True):
             test, _ = condition(batch)
+            chosen, _ = value(batch)
             result = _choose(test, chosen, result)
-        if constants is None:
-            return result, None
-        return (constants[result.as_py()] if isinstance(result, pa.Scalar) else constants.take(result)), None
+        return result, None
 
     return run
 
 
-def _few_texts(values: Sequence[Datum]) -> Any:
-    """The texts among which a row chooses, if all of them are constants; else None. Numbers of texts are chosen faster
-    than texts, which are copied each time."""
-    if not 2 < len(values) <= _FEW_TEXTS or not all(isinstance(value, pa.StringScalar) for value in values):
+def _constant_texts(values: Sequence[Expr]) -> Any:
+    """The texts among which a row chooses, if there are several and all of them are constants; else None."""
+    if not 2 < len(values) < _MOST_TEXTS:
         return None
-    return pa.array([value.as_py() for value in values], pa.string())
+    constants = [scalar_of(value) for value in values if isinstance(value, Literal)]
+    if len(constants) < len(values) or not all(isinstance(one, pa.StringScalar) for one in constants):
+        return None
+    return pa.array([one.as_py() for one in constants], pa.string())
+
+
+def _case_of_texts(conditions: Sequence[Node], texts: Any) -> Node:
+    """A row chooses the number of a text, since texts would be copied for each condition."""
+    at_once = _case_at_once(conditions, [_constant(pa.scalar(number, pa.int16())) for number in range(len(texts))])
+
+    def run(batch: Batch) -> tuple[Datum, Failures | None]:
+        number, _ = at_once(batch)
+        return (texts[number.as_py()] if isinstance(number, pa.Scalar) else texts.take(number)), None
+
+    return run
+
+
+def _constant(value: Datum) -> Node:
+    return lambda _: (value, None)
 
 
 def _choose(test: Datum, yes: Datum, no: Datum) -> Datum:

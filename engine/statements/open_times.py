@@ -1,5 +1,7 @@
-"""What a statement changes must have no rows at open times before its own: it reads closed times, and so would delete
-rows that are gone by then, and pass over those that have come."""
+"""Lets no statement pass over rows at open times before its own.
+
+Statements read closed times. So they would delete rows that are gone by then, and pass over those that have come.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def losing(changes: Mapping[str, Updates]) -> list[str]:
     return [name for name, rows in changes.items() if (rows.diff < 0).any()]
 
 
-def has_open(state: State, names: Iterable[str], last: int = MAXIMUM - 1) -> list[str]:
+def with_open(state: State, names: Iterable[str], last: int = MAXIMUM - 1) -> list[str]:
     """Those of the tables that have changes at open times up to `last`."""
     tables = state.tables
     return [name for name in names if name in tables and tables[name].closes(state.upper, last + 1)]
@@ -55,7 +57,7 @@ def check_open(state: State, names: Iterable[str], time: int) -> None:
     Raises:
         InvalidTime: one of the tables has changes at open times until then.
     """
-    for name in has_open(state, names, time):
+    for name in with_open(state, names, time):
         raise InvalidTime(
             f"{name} has changes at times that are still open, up to {shown(time, state.clock)}, the time of this "
             "statement, which it does not see: statements read closed times", time=time, upper=state.upper, table=name,
@@ -63,15 +65,15 @@ def check_open(state: State, names: Iterable[str], time: int) -> None:
         )  # fmt: skip
 
 
-def unseen_after(state: State, names: Iterable[str], *, waited: bool) -> int:
-    """The present for a change that has seen all that was there when it was computed. What has come in the moment since
-    then comes after it.
+def last_seen(state: State, names: Iterable[str], *, waited: bool) -> int:
+    """The last time until now by which a change at the present has seen all of these tables. What has come since it was
+    computed, a moment ago, comes after it.
 
     Raises:
         Conflict: something has come at once, or since a transaction computed it (`waited`).
     """
     now = present(state.clock, state.upper)
-    late = has_open(state, names, now)
+    late = with_open(state, names, now)
     times = [state.tables[name].closing(state.upper, now + 1).time for name in late]
     first = min((int(one.min()) for one in times if len(one)), default=now + 1)
     if first <= (now if waited else state.upper):
@@ -85,5 +87,5 @@ def due(state: State, names: Iterable[str]) -> int | None:
     """What to close so that a statement at the present sees all changes until now of these tables, and of those that
     refer to them. None: nothing."""
     now = present(state.clock, state.upper)
-    late = has_open(state, state.tables, now)  # hardly ever any, and to find what refers to a table takes longer
+    late = with_open(state, state.tables, now)  # hardly ever any, and to find what refers to a table takes longer
     return now + 1 if late and not _reached(state.catalog, names).isdisjoint(late) else None

@@ -24,7 +24,7 @@ from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.changing import ReadyChange
 from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.isolation import Isolation
-from halfjoin.engine.statements.open_times import check_open, due, has_open, losing, tables_read, unseen_after
+from halfjoin.engine.statements.open_times import check_open, due, last_seen, losing, tables_read, with_open
 from halfjoin.engine.statements.querying import Ready
 from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.engine.statements.settings import SETTINGS, checked
@@ -156,19 +156,19 @@ class Session:
         writer.apply(batch, time, follow=False)
 
     def _checked_time(self, state: State, names: Collection[str], *, waited: bool = False) -> int | None:
-        """The session's time, at which changes have seen all that these tables have by then. Where a time after the
-        present may have more, the present is told as it is now. `waited`: it is long since they were computed.
+        """The session's time for changes that must have seen all of these tables by then. It is None, the time at which
+        they are applied, only if nothing can come before. `waited`: it is long since they were computed.
 
         Raises:
-            InvalidTime: they have not seen it.
-            Conflict: they have not seen what has come since; they may be tried again.
+            InvalidTime: the tables have changes before SET TIME.
+            Conflict: they have changes that have come since; another try may see them.
         """
-        if not has_open(state, names) or (self.time is None and state.clock == "own"):  # that is refused as it is
+        if not with_open(state, names) or (self.time is None and state.clock == "own"):  # that is refused as it is
             return self.time
         if self.time is not None:
             check_open(state, names, self.time)
             return self.time
-        return unseen_after(state, names, waited=waited)
+        return last_seen(state, names, waited=waited)
 
     def _check_time(self, state: State) -> None:
         if self.time is not None and self.time < state.upper:
@@ -248,6 +248,7 @@ class Session:
 
         Raises:
             InvalidTime: one of them, or of those that lose rows, has changes at open times that are not seen yet.
+            Conflict: such a change has come at once; another try may see it.
         """
         own = {name: changed for name, changed in changes.items() if is_temporary(name)}
         lasting = {name: changed for name, changed in changes.items() if name not in own}

@@ -36,7 +36,6 @@ from halfjoin.sql.relation import (
 )
 from halfjoin.sql.schema import Schema
 from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType, all_digits, dimensions, parts_of
-from halfjoin.version import MEANING
 
 # 16: joins of several groups look up by the right one of results that are written alike, as sum(y) of each.
 # 15: @>, <@ and && of arrays of intervals take intervals as equal that = takes as equal.
@@ -79,7 +78,7 @@ _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "v
 _MOMENTS = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
 
 
-_LAST_OF_VALUES = MEANING  # no later one gives an expression another value
+_LAST_OF_VALUES = 16  # no later one gives an expression another value
 _LAST_OF_COLUMNS = 14  # no later one finds another column for a name
 
 

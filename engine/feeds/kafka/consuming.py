@@ -94,7 +94,7 @@ class TopicConsumer:
         while not found and self._problem is None:  # only ends of partitions came
             wait = max(seconds, WAIT) if self._unheard else seconds
             if (left := start + wait - time.monotonic()) <= 0:
-                self._heard()
+                self._check_heard()
                 break
             found = self._some(1, left)
         size, full = _size(found), bool(found)
@@ -107,7 +107,7 @@ class TopicConsumer:
             raise StorageError(f"Kafka cannot be reached: {problem.str()}")
         return found
 
-    def _heard(self) -> None:
+    def _check_heard(self) -> None:
         """Refuse to take partitions of which nothing came for partitions without messages."""
         if self._unheard:
             numbers = ", ".join(map(str, sorted(self._unheard)))
